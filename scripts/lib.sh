@@ -66,6 +66,16 @@ need()
   log: $log; check the network and apt's sources, or install by hand"
 }
 
+# need_guest [COMMAND:PACKAGE ...] - what scripts/guest runs on, and more.
+need_guest()
+{
+	# Debian's plain busybox is another package with the same file; the guest has no libc for it.
+	if ldd /bin/busybox 2>/dev/null | grep -q libc; then
+		set -- /bin/busybox-static:busybox-static "$@"
+	fi
+	need qemu-system-x86_64:qemu-system-x86 /bin/busybox:busybox-static cpio:cpio "$@"
+}
+
 # lock NAME - one such script at a time in this build folder; released on exit.
 lock()
 {
@@ -99,6 +109,12 @@ tree_git()
 
 # What branch queue was last made from or refreshed to: "SUM COMMIT".
 queue_stamp=$tree/.git/gup-track-queue
+
+write_stamp()
+{
+	echo "$1" >"$queue_stamp.new"
+	mv "$queue_stamp.new" "$queue_stamp"
+}
 
 # queue_sum - changes when the series, a patch or the base does.
 queue_sum()
@@ -135,12 +151,19 @@ elapsed()
 # The caller holds the lock "scratch".
 scratch_checkout()
 {
-	if [ ! -e "$scratch/.git" ]; then
+	local git_dir
+
+	# Not there, or left from a build/linux that is gone.
+	if ! git_dir=$(git -C "$scratch" rev-parse --git-dir 2>/dev/null) ||
+	   ! git -C "$scratch" rev-parse -q --verify "$1^{commit}" >/dev/null 2>&1 ||
+	   [ "$(git -C "$scratch" rev-parse --show-toplevel)" != "$scratch" ]; then
 		rm -rf "$scratch"
 		tree_git worktree prune
-		tree_git worktree add -q --detach "$scratch" "$1" >&2
+		tree_git worktree add -q --detach "$scratch" "$1" >&2 || die "cannot make the checkout $scratch"
+		git_dir=$(git -C "$scratch" rev-parse --git-dir)
 	fi
-	rm -f "$(git -C "$scratch" rev-parse --git-dir)/index.lock"
+	# What a killed run may have left in a checkout that is ours alone.
+	rm -rf "$git_dir/index.lock" "$git_dir/rebase-apply"
 	git -C "$scratch" checkout -q --force --detach "$1" || die "cannot check out $1 in $scratch"
 }
 
@@ -172,10 +195,10 @@ format_patch()
 		--no-numbered --no-renames --diff-algorithm=myers --stat=72 "$2"
 }
 
-# The test folders below tools/testing/selftests that branch queue adds.
+# The test folders below tools/testing/selftests that a commit (queue) has and base has not.
 queue_selftests()
 {
-	tree_git diff --name-only --diff-filter=A base queue -- tools/testing/selftests |
+	tree_git diff --name-only --diff-filter=A base "${1:-queue}" -- tools/testing/selftests |
 		cut -d/ -f4 | sort -u |
 		while read -r folder; do
 			tree_git cat-file -e "base:tools/testing/selftests/$folder" 2>/dev/null || echo "$folder"
@@ -192,7 +215,7 @@ kernel_make()
 	CCACHE_SLOPPINESS=time_macros,include_file_mtime,include_file_ctime \
 	KBUILD_BUILD_USER=gup-track KBUILD_BUILD_HOST=gup-track KBUILD_BUILD_VERSION=1 \
 	KBUILD_BUILD_TIMESTAMP='Sun Nov 15 00:00:00 UTC 2026' \
-	make -C "$src" O="$objects" CC="ccache gcc" -j"$(nproc)" "$@"
+	make -C "$src" O="$objects" CC="ccache gcc" -j"$(nproc)" "$@" </dev/null
 }
 
 # The configs/ files of a flavour.
