@@ -289,8 +289,9 @@ static void print_summary(FILE *out, const struct report *report, bool md)
 	else if (unknown)
 		fprintf(out, ", %zu cannot be told", unknown);
 	fputs(".\n\n", out);
-	fputs("base and queue are medians over the boots.  noise is the largest difference\n"
-	      "between two boots of one kernel, or what the figure can resolve if that is more.\n"
+	fputs("base and queue are medians over the boots.  noise is how far the boots of base\n"
+	      "and those of queue lie apart, both added, or what the figure can resolve if that\n"
+	      "is more.\n"
 	      "A difference marked * is beyond the noise.\n\n", out);
 }
 

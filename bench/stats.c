@@ -47,33 +47,35 @@ void sum_up(struct side *side)
 	free(copy);
 }
 
-/*
- * The largest relative difference between two boots of one kernel, and never
- * less than the figure can resolve.  Nothing is relative to 0, except that
- * nothing but zeros does not vary.
- */
-static double noise(const struct side *side)
+/* Nothing is relative to 0, except that nothing but zeros does not vary. */
+static double relative(double value, const struct side *side)
 {
-	double noise;
+	double ratio = side->max == 0 ? 0 : value / side->median;
 
-	if (side->nr < 2)
+	return isfinite(ratio) ? ratio : NAN;
+}
+
+/*
+ * How far apart two kernels may be that do not differ: each median may be anywhere in the
+ * range of its boots, and a figure tells no less than it can resolve.
+ */
+static double noise(const struct side *base, const struct side *queue)
+{
+	double ranges = relative(base->max - base->min, base) +
+			relative(queue->max - queue->min, queue);
+	double steps = fmax(relative(base->step, base), relative(queue->step, queue));
+
+	if (base->nr < 2 || queue->nr < 2 || isnan(ranges))
 		return NAN;
-	if (side->max == 0)
-		return 0;
-	noise = fmax(side->max - side->min, side->step) / side->median;
-	return isfinite(noise) ? noise : NAN;
+	return fmax(ranges, steps);
 }
 
 void judge(struct row *row)
 {
-	double base = noise(&row->base), queue = noise(&row->queue);
-
 	row->ratio = row->queue.median / row->base.median;
 	if (!isfinite(row->ratio))
 		row->ratio = NAN;
-
-	/* fmax() would pass over a NAN: no noise on one side is no noise at all. */
-	row->noise = isnan(base) || isnan(queue) ? NAN : fmax(base, queue);
+	row->noise = noise(&row->base, &row->queue);
 
 	if (isnan(row->noise))
 		row->verdict = "unknown";

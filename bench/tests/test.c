@@ -331,14 +331,18 @@ static struct row judged(size_t nr, double *base, double *queue, double step)
 	return row;
 }
 
-static void test_noise_is_the_larger_of_both_kernels(void **state)
+static void test_noise_is_both_ranges_added(void **state)
 {
 	struct row row = judged(3, (double[]){ 100, 101, 99 }, (double[]){ 104, 110, 100 }, 0);
 
 	(void)state;
 	assert_near(row.ratio, 1.04);
-	assert_near(row.noise, 10. / 104);
+	assert_near(row.noise, 2. / 100 + 10. / 104);
 	assert_string_equal(row.verdict, "same");
+	row = judged(2, (double[]){ 100, 104 }, (double[]){ 105, 109 }, 0);
+	assert_string_equal(row.verdict, "same");
+	row = judged(2, (double[]){ 100, 101 }, (double[]){ 105, 106 }, 0);
+	assert_string_equal(row.verdict, "higher");
 }
 
 static void test_noise_is_never_below_the_resolution(void **state)
@@ -1130,7 +1134,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_median_of_odd_and_even),
-		cmocka_unit_test(test_noise_is_the_larger_of_both_kernels),
+		cmocka_unit_test(test_noise_is_both_ranges_added),
 		cmocka_unit_test(test_noise_is_never_below_the_resolution),
 		cmocka_unit_test(test_one_boot_has_no_noise),
 		cmocka_unit_test(test_nothing_is_relative_to_zero),
