@@ -7,7 +7,8 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 build=$top/build
 tree=$build/linux
 scratch=$build/scratch/linux
-export LC_ALL=C
+# git status must leave no index.lock behind where it is killed.
+export LC_ALL=C GIT_OPTIONAL_LOCKS=0
 mkdir -p "$build"
 
 # shellcheck source=configs/base
