@@ -473,10 +473,10 @@ static void test_values_of_gup(void **state)
 	    "# GUP_FAST_BENCHMARK: Time: get:2066 put:276 us# \n"
 	    "ok 1 ioctl status 0\n");
 	json = report("{\"mode\": \"kvm\"}");
-	assert_near(value(json, "gup/anon/512", "get", "base"), 2065 * 1000. / 16384);
+	assert_near(value(json, "gup/anon/512", "get", "base"), 2064 * 1000. / 16384);
 	assert_near(value(json, "gup/anon/512", "get", "noise"), 4. / 2064);
-	assert_near(value(json, "gup/anon/512", "put", "base"), 278 * 1000. / 16384);
-	assert_near(value(json, "gup/anon/512", "put", "noise"), 4. / 278);
+	assert_near(value(json, "gup/anon/512", "put", "base"), 277 * 1000. / 16384);
+	assert_near(value(json, "gup/anon/512", "put", "noise"), 4. / 277);
 	assert_near(value(json, "gup/anon/512", "get+put", "queue"), 2342 * 1000. / 16384);
 	assert_near(value(json, "gup/anon/512", "pin+unpin", "queue"), 4341 * 1000. / 16384);
 	assert_string_equal(word(json, "gup/anon/512", "get", "unit"), "ns/page");
