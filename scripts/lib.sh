@@ -67,6 +67,38 @@ need()
   log: $log; check the network and apt's sources, or install by hand"
 }
 
+# own_apt FOLDER SUITE ARGUMENT ... - apt-get from the machine's Debian mirror, with sources, lists,
+# cache and an empty list of what is installed of its own: the machine's apt stays as it is.
+own_apt()
+{
+	local apt=$1 suite=$2 site codename
+	shift 2
+
+	need /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
+	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+	codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+	# shellcheck disable=SC2016 # apt's own variables
+	site=$(apt-get indextargets --no-release-info --format '$(SITE) $(RELEASE)' 'Created-By: Packages' 'Component: main' |
+		awk -v c="$codename" '$2 == c || $2 == "stable" { print $1; exit }')
+	[ -n "$site" ] || { echo "E: no Debian mirror in this machine's apt sources" >"$apt/log"; return 1; }
+	: >"$apt/status"
+	cat >"$apt/sources.list" <<-EOF
+	deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $site $suite main
+	EOF
+	cat >"$apt/apt.conf" <<-EOF
+	Dir::Etc::SourceList "$apt/sources.list";
+	Dir::Etc::SourceParts "-";
+	Dir::State::Lists "$apt/lists";
+	Dir::State::Status "$apt/status";
+	Dir::Cache "$apt/cache";
+	APT::Sandbox::User "root";
+	EOF
+	(
+		export APT_CONFIG=$apt/apt.conf
+		cd "$apt" && apt-get update --error-on=any && apt-get "$@"
+	) >"$apt/log" 2>&1 </dev/null
+}
+
 # need_guest [COMMAND:PACKAGE ...] - what scripts/guest runs on, and more.
 need_guest()
 {
