@@ -129,40 +129,57 @@ static double load_pages(const char *dir)
 	return pages;
 }
 
+/* The runs of one job: what is timed, and what its two times and their sum are called. */
+static const struct run {
+	const char *file, *command, *acquire, *release, *both;
+} runs[] = {
+	{ "get.txt", "GUP_FAST_BENCHMARK", "get", "put", "get+put" },
+	{ "pin.txt", "PIN_FAST_BENCHMARK", "pin", "unpin", "pin+unpin" },
+	{ "slow.txt", "PIN_BASIC_TEST", "slow_pin", "slow_unpin", "slow_pin+unpin" },
+	{ "longterm.txt", "PIN_LONGTERM_BENCHMARK", "longterm_pin", "longterm_unpin",
+	  "longterm_pin+unpin" },
+};
+
+#define NR_RUNS (sizeof(runs) / sizeof(*runs))
+
+static bool known_file(const char *name)
+{
+	for (size_t i = 0; i < NR_RUNS; i++) {
+		if (!strcmp(name, runs[i].file))
+			return true;
+	}
+	return !strcmp(name, "size");
+}
+
+static void load_run(const char *path, const struct run *run, double pages, struct job *job)
+{
+	double ns = 1000 / pages, acquire, release;
+	struct times times = {};
+
+	load_times(path, run->file, run->command, &times);
+	acquire = least(times.acquire, times.nr);
+	release = least(times.release, times.nr);
+	add_figure(job, "ns/page", acquire * ns, INTERRUPT_US * ns, run->acquire);
+	add_figure(job, "ns/page", release * ns, INTERRUPT_US * ns, run->release);
+	add_figure(job, "ns/page", (acquire + release) * ns, 2 * INTERRUPT_US * ns, run->both);
+	free(times.acquire);
+	free(times.release);
+}
+
 void gup_load(const char *path, struct job *job)
 {
-	struct times get = {}, pin = {};
-	double pages, ns, times[4];
 	struct dirent **entries;
 	size_t nr = list(path, &entries);
+	double pages;
 
 	for (size_t i = 0; i < nr; i++) {
-		const char *name = entries[i]->d_name;
-
-		if (strcmp(name, "get.txt") && strcmp(name, "pin.txt") && strcmp(name, "size"))
-			errx(1, "%s/%s: unknown file", path, name);
+		if (!known_file(entries[i]->d_name))
+			errx(1, "%s/%s: unknown file", path, entries[i]->d_name);
 		free(entries[i]);
 	}
 	free(entries);
 
-	load_times(path, "get.txt", "GUP_FAST_BENCHMARK", &get);
-	load_times(path, "pin.txt", "PIN_FAST_BENCHMARK", &pin);
 	pages = load_pages(path);
-	times[0] = least(get.acquire, get.nr);
-	times[1] = least(get.release, get.nr);
-	times[2] = least(pin.acquire, pin.nr);
-	times[3] = least(pin.release, pin.nr);
-
-	ns = 1000 / pages;
-	add_figure(job, "ns/page", times[0] * ns, INTERRUPT_US * ns, "get");
-	add_figure(job, "ns/page", times[1] * ns, INTERRUPT_US * ns, "put");
-	add_figure(job, "ns/page", times[2] * ns, INTERRUPT_US * ns, "pin");
-	add_figure(job, "ns/page", times[3] * ns, INTERRUPT_US * ns, "unpin");
-	add_figure(job, "ns/page", (times[0] + times[1]) * ns, 2 * INTERRUPT_US * ns, "get+put");
-	add_figure(job, "ns/page", (times[2] + times[3]) * ns, 2 * INTERRUPT_US * ns, "pin+unpin");
-
-	free(get.acquire);
-	free(get.release);
-	free(pin.acquire);
-	free(pin.release);
+	for (size_t i = 0; i < NR_RUNS; i++)
+		load_run(path, &runs[i], pages, job);
 }

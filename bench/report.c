@@ -254,7 +254,9 @@ static void print_summary(FILE *out, const struct report *report, bool md)
 	static const char * const summary_head[] = {
 		"job", "figure", "unit", "base", "queue", "diff %",
 	};
-	static const char * const shown[] = { "get", "put", "pin", "unpin" };
+	static const char * const shown[] = {
+		"get+put", "pin+unpin", "slow_pin+unpin", "longterm_pin+unpin",
+	};
 	struct table table = { .cols = 6, .left = 3 };
 	const struct row *first = &report->rows[0];
 	size_t beyond = 0, unknown = 0;

@@ -30,6 +30,8 @@
 #define FIO	"base/1/fio/dev/job.json"
 #define GET	"base/1/gup/anon/512/get.txt"
 #define PIN	"base/1/gup/anon/512/pin.txt"
+#define SLOW	"base/1/gup/anon/512/slow.txt"
+#define LONG	"base/1/gup/anon/512/longterm.txt"
 #define PAGES	"base/1/gup/anon/512/size"
 
 static const char * const boots[] = { "base/1", "base/2", "queue/1", "queue/2" };
@@ -60,6 +62,18 @@ static const char good_get[] =
 static const char good_pin[] =
 	"TAP version 13\n1..1\n"
 	"# PIN_FAST_BENCHMARK: Time: get:2916 put:1425 us# \n"
+	"ok 1 ioctl status 0\n"
+	"# Totals: pass:1 fail:0 xfail:0 xpass:0 skip:0 error:0\n";
+
+static const char good_slow[] =
+	"TAP version 13\n1..1\n"
+	"# PIN_BASIC_TEST: Time: get:2916 put:1425 us# \n"
+	"ok 1 ioctl status 0\n"
+	"# Totals: pass:1 fail:0 xfail:0 xpass:0 skip:0 error:0\n";
+
+static const char good_longterm[] =
+	"TAP version 13\n1..1\n"
+	"# PIN_LONGTERM_BENCHMARK: Time: get:2916 put:1425 us# \n"
 	"ok 1 ioctl status 0\n"
 	"# Totals: pass:1 fail:0 xfail:0 xpass:0 skip:0 error:0\n";
 
@@ -146,6 +160,8 @@ static int setup(void **state)
 	put_all("", "fio/dev/job.json", good_fio);
 	put_all("", "gup/anon/512/get.txt", good_get);
 	put_all("", "gup/anon/512/pin.txt", good_pin);
+	put_all("", "gup/anon/512/slow.txt", good_slow);
+	put_all("", "gup/anon/512/longterm.txt", good_longterm);
 	put_all("", "gup/anon/512/size", "16384\n");
 	put_all("", "kernel.log", "not a result\n");
 	return 0;
@@ -402,8 +418,11 @@ static void test_a_kernel_is_the_same_as_itself(void **state)
 static void test_report_json_has_its_keys_in_order(void **state)
 {
 	static const char * const expect[] = {
-		"gup/anon/512 get", "gup/anon/512 put", "gup/anon/512 pin", "gup/anon/512 unpin",
-		"gup/anon/512 get+put", "gup/anon/512 pin+unpin",
+		"gup/anon/512 get", "gup/anon/512 put", "gup/anon/512 get+put",
+		"gup/anon/512 pin", "gup/anon/512 unpin", "gup/anon/512 pin+unpin",
+		"gup/anon/512 slow_pin", "gup/anon/512 slow_unpin", "gup/anon/512 slow_pin+unpin",
+		"gup/anon/512 longterm_pin", "gup/anon/512 longterm_unpin",
+		"gup/anon/512 longterm_pin+unpin",
 		"fio/dev/job iops", "fio/dev/job bw", "fio/dev/job slat.mean",
 		"fio/dev/job slat.stdev", "fio/dev/job clat.mean", "fio/dev/job clat.stdev",
 		"fio/dev/job clat.p50", "fio/dev/job clat.p90", "fio/dev/job clat.p99",
@@ -512,7 +531,7 @@ static void test_a_slowed_queue_is_higher(void **state)
 	assert_string_equal(word(json, "gup/anon/512", "unpin", "verdict"), "lower");
 	assert_string_equal(word(json, "gup/anon/512", "get", "verdict"), "same");
 	text = slurp("out/report.txt");
-	assert_non_null(strstr(text, "4 of 23 figures differ beyond the noise."));
+	assert_non_null(strstr(text, "4 of 29 figures differ beyond the noise."));
 	assert_non_null(strstr(text, "* +19.99"));
 	free(text);
 	free(slow);
@@ -563,7 +582,7 @@ static void test_markdown_tables_are_aligned(void **state)
 		rows += now > 0;
 		width = now;
 	}
-	assert_int_equal(rows, 2 + 4 + 2 + 6 + 2 + 17);
+	assert_int_equal(rows, 2 + 4 + 2 + 12 + 2 + 17);
 	free(text);
 }
 
@@ -613,6 +632,8 @@ static void test_boots_and_jobs_are_in_natural_order(void **state)
 	(void)state;
 	put_all("", "gup/anon/64/get.txt", good_get);
 	put_all("", "gup/anon/64/pin.txt", good_pin);
+	put_all("", "gup/anon/64/slow.txt", good_slow);
+	put_all("", "gup/anon/64/longterm.txt", good_longterm);
 	put_all("", "gup/anon/64/size", "16384");
 	assert_int_equal(rename("base/1", "base/10"), 0);
 	put("base/10/gup/anon/512/size", "8192\n");
@@ -995,7 +1016,7 @@ static void test_a_figure_one_boot_lacks_is_an_error(void **state)
 
 static void test_every_gup_file_must_be_there(void **state)
 {
-	static const char * const paths[] = { GET, PIN, PAGES };
+	static const char * const paths[] = { GET, PIN, SLOW, LONG, PAGES };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
