@@ -625,6 +625,28 @@ static void test_one_boot_is_said(void **state)
 	json_decref(json);
 }
 
+static void test_contending_threads_give_their_median(void **state)
+{
+	static const char three[] =
+		"1..1\n# GUP_FAST_BENCHMARK: Time: get:100 put:30 us\n"
+		"# GUP_FAST_BENCHMARK: Time: get:300 put:10 us\n"
+		"# GUP_FAST_BENCHMARK: Time: get:200 put:20 us\nok 1\n";
+	json_t *json;
+
+	(void)state;
+	put_all("", "gup/anon/512/get.txt", three);
+	put_all("", "gup/shared/512/get.txt", three);
+	put_all("", "gup/shared/512/pin.txt", good_pin);
+	put_all("", "gup/shared/512/slow.txt", good_slow);
+	put_all("", "gup/shared/512/longterm.txt", good_longterm);
+	put_all("", "gup/shared/512/size", "16384");
+	json = report(NULL);
+	assert_near(value(json, "gup/anon/512", "get", "base"), 100 * 1000. / 16384);
+	assert_near(value(json, "gup/shared/512", "get", "base"), 200 * 1000. / 16384);
+	assert_near(value(json, "gup/shared/512", "get+put", "base"), 220 * 1000. / 16384);
+	json_decref(json);
+}
+
 static void test_boots_and_jobs_are_in_natural_order(void **state)
 {
 	json_t *json, *array;
@@ -1163,6 +1185,7 @@ int main(int argc, char **argv)
 		TEST(test_report_json_has_its_keys_in_order),
 		TEST(test_values_and_resolutions_of_fio),
 		TEST(test_values_of_gup),
+		TEST(test_contending_threads_give_their_median),
 		TEST(test_icount_counts_instructions),
 		TEST(test_a_slowed_queue_is_higher),
 		TEST(test_run_is_copied_and_shown),
