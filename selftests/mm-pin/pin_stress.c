@@ -859,6 +859,11 @@ static void hotplug(const struct actor __always_unused *a)
 		begin("offline");
 		shared->block = block;
 		if (!block_write(block, "offline")) {
+			/*
+			 * Interrupted, as it took too long: by then it has moved
+			 * pages, which on a slow machine is all that can be had.
+			 */
+			did(errno == EINTR);
 			shared->block = -1;
 			continue;
 		}
