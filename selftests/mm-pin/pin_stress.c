@@ -25,7 +25,8 @@
  *
  *	pin_stress [SECONDS]
  *
- * An actor that did nothing in that time has failed: give it a minute.
+ * Where an actor has done nothing by then, on a slow machine, it goes on for up
+ * to four times as long. Who has done nothing after that has failed.
  *
  * The counters belong to the whole machine: nothing else may do direct I/O
  * while this runs.
@@ -44,6 +45,7 @@
 #include "mm_pin.h"
 
 #define SECONDS		60
+#define PATIENCE	4		/* times SECONDS, until each actor had its turn */
 #define GRACE_MS	60000		/* for the last operation of each actor */
 #define KICK_MS		3000		/* an offlining that takes longer is given up */
 
@@ -1475,10 +1477,27 @@ static void on_end(int __always_unused sig)
 	shared->stop = true;
 }
 
-/* Run the groups for @seconds, and see that they end. */
+/* Has each actor done something and each region been pinned, or will never be? */
+static bool all_had_a_turn(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_ACTORS; i++) {
+		const struct result *res = &shared->result[i];
+
+		if (!res->ops && !res->failures && !res->done)
+			return false;
+	}
+	for (i = 0; i < NR_REGIONS; i++)
+		if (!shared->pinned[i] && !shared->no_region[i][0])
+			return false;
+	return true;
+}
+
+/* Run the groups for @seconds, or longer if need be, and see that they end. */
 static bool watch(long seconds)
 {
-	long start = now_ms(), timeout = seconds * 1000 + GRACE_MS;
+	long start = now_ms(), limit = PATIENCE * seconds * 1000, passed = 0;
 	bool good = true;
 	pid_t pids[NR_GROUPS];
 	unsigned int i, left = NR_GROUPS;
@@ -1490,7 +1509,7 @@ static bool watch(long seconds)
 		if (!pids[i])
 			stress(i);
 	}
-	while (left && now_ms() - start < timeout) {
+	while (left && passed < limit + GRACE_MS) {
 		for (i = 0; i < NR_GROUPS; i++) {
 			if (!pids[i] || waitpid(pids[i], &status, WNOHANG) != pids[i])
 				continue;
@@ -1501,7 +1520,8 @@ static bool watch(long seconds)
 			pids[i] = 0;
 			left--;
 		}
-		shared->stop |= now_ms() - start > seconds * 1000;
+		passed = now_ms() - start;
+		shared->stop |= passed > limit || (passed > seconds * 1000 && all_had_a_turn());
 		sleep_ms(100);
 	}
 	for (i = 0; left && i <= NR_ACTORS; i++) {
