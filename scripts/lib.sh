@@ -220,6 +220,14 @@ build_selftests()
 	} 9>"$build/selftests/.lock"
 }
 
+# What one boot of the job bench and the reading of its results need: gup_test and bench/compare.
+build_bench()
+{
+	build_selftests mm gup_test
+	make -s -C "$top/bench" O="$build/bench" >"$build/bench.log" 2>&1 ||
+		die "cannot build bench/compare: $(tail -n 3 "$build/bench.log")"
+}
+
 # A commit as a patch, whose bytes depend on the commit alone and on nobody's settings.
 format_patch()
 {

@@ -150,6 +150,26 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 	return remove(path);
 }
 
+/* A whole job of gup_test in each boot. */
+static void put_gup(const char *job)
+{
+	static const struct {
+		const char *file, *text;
+	} files[] = {
+		{ "get.txt", good_get },
+		{ "pin.txt", good_pin },
+		{ "slow.txt", good_slow },
+		{ "longterm.txt", good_longterm },
+		{ "size", "16384\n" },
+	};
+	char path[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), "gup/%s/%s", job, files[i].file);
+		put_all("", path, files[i].text);
+	}
+}
+
 static int setup(void **state)
 {
 	char root[] = "/tmp/compare-test.XXXXXX";
@@ -158,11 +178,7 @@ static int setup(void **state)
 		return -1;
 	*state = strdup(root);
 	put_all("", "fio/dev/job.json", good_fio);
-	put_all("", "gup/anon/512/get.txt", good_get);
-	put_all("", "gup/anon/512/pin.txt", good_pin);
-	put_all("", "gup/anon/512/slow.txt", good_slow);
-	put_all("", "gup/anon/512/longterm.txt", good_longterm);
-	put_all("", "gup/anon/512/size", "16384\n");
+	put_gup("anon/512");
 	put_all("", "kernel.log", "not a result\n");
 	return 0;
 }
@@ -634,12 +650,9 @@ static void test_contending_threads_give_their_median(void **state)
 	json_t *json;
 
 	(void)state;
+	put_gup("shared/512");
 	put_all("", "gup/anon/512/get.txt", three);
 	put_all("", "gup/shared/512/get.txt", three);
-	put_all("", "gup/shared/512/pin.txt", good_pin);
-	put_all("", "gup/shared/512/slow.txt", good_slow);
-	put_all("", "gup/shared/512/longterm.txt", good_longterm);
-	put_all("", "gup/shared/512/size", "16384");
 	json = report(NULL);
 	assert_near(value(json, "gup/anon/512", "get", "base"), 100 * 1000. / 16384);
 	assert_near(value(json, "gup/shared/512", "get", "base"), 200 * 1000. / 16384);
@@ -652,11 +665,7 @@ static void test_boots_and_jobs_are_in_natural_order(void **state)
 	json_t *json, *array;
 
 	(void)state;
-	put_all("", "gup/anon/64/get.txt", good_get);
-	put_all("", "gup/anon/64/pin.txt", good_pin);
-	put_all("", "gup/anon/64/slow.txt", good_slow);
-	put_all("", "gup/anon/64/longterm.txt", good_longterm);
-	put_all("", "gup/anon/64/size", "16384");
+	put_gup("anon/64");
 	assert_int_equal(rename("base/1", "base/10"), 0);
 	put("base/10/gup/anon/512/size", "8192\n");
 	json = report(NULL);
