@@ -21,7 +21,7 @@ say()
 }
 
 dir=$(mktemp -d)
-mount -t tmpfs tmpfs "$dir"
+mount -t tmpfs none "$dir"
 mkdir "$dir/export" "$dir/nfs3" "$dir/nfs4" "$dir/9p"
 nfsd_up=''
 
@@ -56,13 +56,13 @@ nfs_up()
 		return
 	fi
 	mkdir "$dir/state" "$dir/run"
-	mount -t tmpfs tmpfs /run
+	mount -t tmpfs none /run
 	mkdir -p /run/rpcbind /var/lib/nfs /etc/exports.d
-	mount -t tmpfs tmpfs /var/lib/nfs
+	mount -t tmpfs none /var/lib/nfs
 	mkdir -p /var/lib/nfs/v4recovery /var/lib/nfs/rpc_pipefs
 	touch /var/lib/nfs/etab /var/lib/nfs/rmtab
 	nfsd_up=1
-	mount -t nfsd nfsd /proc/fs/nfsd 2>/dev/null || true
+	mount -t nfsd none /proc/fs/nfsd 2>/dev/null || true
 	rpcbind -f & echo $! >"$dir/rpcbind.pid"
 	until rpcinfo -p >/dev/null 2>&1 || [ -S /run/rpcbind.sock ]; do sleep 0.1; done
 	exportfs -i -o rw,no_root_squash,insecure,no_subtree_check,fsid=0 "127.0.0.1:$dir/export"
@@ -70,8 +70,8 @@ nfs_up()
 	# No grace period to wait for: there is nothing to reclaim.
 	echo 1 >/proc/fs/nfsd/nfsv4gracetime 2>/dev/null || true
 	rpc.nfsd -H 127.0.0.1 8
-	if nfs nfs vers=3,nolock,mountproto=tcp,mountport=20048,mountvers=3,mountaddr=127.0.0.1 \
-		"127.0.0.1:$dir/export" "$dir/nfs3"; then
+	mountd=mountproto=tcp,mountport=20048,mountvers=3,mountaddr=127.0.0.1
+	if nfs nfs "vers=3,nolock,$mountd" "127.0.0.1:$dir/export" "$dir/nfs3"; then
 		export DIO_NFS3="$dir/nfs3"
 	else
 		say "NFS: no version 3"
@@ -85,7 +85,8 @@ nfs_up()
 
 p9_up()
 {
-	if mount -t 9p -o trans=virtio,version=9p2000.L,cache=none,msize=1048576 mm-pin "$dir/9p" 2>/dev/null; then
+	if mount -t 9p -o trans=virtio,version=9p2000.L,cache=none,msize=1048576 \
+		mm-pin "$dir/9p" 2>/dev/null; then
 		export DIO_9P="$dir/9p"
 	else
 		say "9p: QEMU offers no mount tag mm-pin"

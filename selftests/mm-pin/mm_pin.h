@@ -334,7 +334,8 @@ static int attach(struct target *t, char *dev)
 	if (!t->image[0])
 		snprintf(t->image, sizeof(t->image), "%s/%s.img", workdir, t->name);
 	fd = open(t->image, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0 || fstat(fd, &st) || (!st.st_size && ftruncate(fd, t->image_size ?: IMAGE_SIZE))) {
+	if (fd < 0 || fstat(fd, &st) ||
+	    (!st.st_size && ftruncate(fd, t->image_size ?: IMAGE_SIZE))) {
 		because(t->why, "%s: %s", t->image, strerror(errno));
 		return -1;
 	}
