@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,7 +45,7 @@
 
 static size_t pagesize;
 static size_t bufsize;			/* NPAGES of them */
-static size_t mthpsize = 64 << 10;
+static size_t mthpsize __maybe_unused = 64 << 10;
 static size_t pmdsize;
 
 /* Why something cannot be had, for the reader of a skip. False, to be returned. */
@@ -177,6 +178,12 @@ static struct pins pins_at_rest(void)
 	return now;
 }
 
+#define SKIP_UNLESS_COUNTED() do {					\
+	pins_now();							\
+	if (vmstat_why[0])						\
+		SKIP(return, "%s", vmstat_why);				\
+} while (0)
+
 /* ---- Files of /proc and /sys -------------------------------------------- */
 
 #define THP_DIR		"/sys/kernel/mm/transparent_hugepage"
@@ -211,7 +218,7 @@ static int write_text(const char *path, const char *text)
 }
 
 /* Keep the word of "always [madvise] never" that is in force. */
-static void keep_choice(const char *path, char *was, size_t size)
+static inline void keep_choice(const char *path, char *was, size_t size)
 {
 	char text[128], *from, *to;
 
@@ -276,6 +283,9 @@ struct target {
 	unsigned int block_size;
 	char path[PATH_LEN];
 	char why[WHY_LEN];		/* why it cannot be had; "" if it can */
+	char image[PATH_LEN];		/* of the disk; "": one in workdir */
+	size_t image_size;		/* 0: IMAGE_SIZE */
+	const char *env;		/* not a disk, but mounted already, see dio.sh */
 };
 
 #define IMAGE_SIZE	(8 * bufsize)
@@ -285,7 +295,7 @@ static char workdir[32];
 
 static int run(const char *const *argv, const char *last)
 {
-	const char *args[8];
+	const char *args[12];
 	int i, status;
 	pid_t pid;
 
@@ -311,20 +321,22 @@ static int run(const char *const *argv, const char *last)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* A loop device on a file in workdir, gone with the last that has it open. */
+/* A loop device on the target's image, gone with the last that has it open. */
 static int attach(struct target *t, char *dev)
 {
 	struct loop_config config = {
 		.block_size = t->block_size,
 		.info.lo_flags = LO_FLAGS_AUTOCLEAR,
 	};
-	char path[PATH_LEN];
+	struct stat st;
 	int ctl, fd, loop = -1, ret, tries = 0;
 
-	snprintf(path, sizeof(path), "%s/%s.img", workdir, t->name);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0 || ftruncate(fd, IMAGE_SIZE)) {
-		because(t->why, "%s: %s", path, strerror(errno));
+	if (!t->image[0])
+		snprintf(t->image, sizeof(t->image), "%s/%s.img", workdir, t->name);
+	fd = open(t->image, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || fstat(fd, &st) ||
+	    (!st.st_size && ftruncate(fd, t->image_size ?: IMAGE_SIZE))) {
+		because(t->why, "%s: %s", t->image, strerror(errno));
 		return -1;
 	}
 	ctl = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
@@ -351,13 +363,40 @@ static int attach(struct target *t, char *dev)
 	return ret;
 }
 
+/* A file to do the I/O to, in @dir. */
+static void target_fill(struct target *t, const char *dir)
+{
+	char *data = calloc(1, FILE_SIZE);
+	size_t off = 0;
+	ssize_t ret;
+	int fd;
+
+	snprintf(t->path, sizeof(t->path), "%s/file", dir);
+	fd = open(t->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	for (; fd >= 0 && data && off < FILE_SIZE; off += ret) {
+		ret = write(fd, data + off, FILE_SIZE - off);
+		if (ret <= 0)
+			break;
+	}
+	if (off < FILE_SIZE || fsync(fd))
+		because(t->why, "%s: %zu bytes written of %zu: %s",
+			t->path, off, FILE_SIZE, strerror(errno));
+	free(data);
+	close(fd);
+}
+
 static void target_make(struct target *t)
 {
 	char dev[PATH_LEN], dir[PATH_LEN / 2];
-	int fd, ret;
-	size_t off;
-	char *data;
+	int ret;
 
+	if (t->env) {
+		if (getenv(t->env))
+			target_fill(t, getenv(t->env));
+		else
+			because(t->why, "%s is not set: run this by dio.sh", t->env);
+		return;
+	}
 	if (attach(t, dev) < 0)
 		return;
 	if (!t->fstype) {
@@ -377,19 +416,7 @@ static void target_make(struct target *t)
 			strerror(errno));
 		return;
 	}
-	snprintf(t->path, sizeof(t->path), "%s/file", dir);
-	fd = open(t->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	data = calloc(1, FILE_SIZE);
-	for (off = 0; fd >= 0 && data && off < FILE_SIZE; off += ret) {
-		ret = write(fd, data + off, FILE_SIZE - off);
-		if (ret <= 0)
-			break;
-	}
-	if (off < FILE_SIZE || fsync(fd))
-		because(t->why, "%s: %zu bytes written of %zu: %s",
-			t->path, off, FILE_SIZE, strerror(errno));
-	free(data);
-	close(fd);
+	target_fill(t, dir);
 }
 
 static void targets_fail(struct target *targets, unsigned int n, const char *what)
@@ -416,11 +443,57 @@ static void targets_make(struct target *targets, unsigned int n)
 		target_make(&targets[i]);
 }
 
+static inline void targets_gone(void)
+{
+	umount2(workdir, MNT_DETACH);
+	rmdir(workdir);
+}
+
+/* ---- The way in and out of a test program -------------------------------- */
+
+static void (*tests_end)(void);
+
+static void end_and_die(int sig)
+{
+	tests_end();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+/*
+ * The sizes, and @end to be called at the end, whatever ends the program. False
+ * if it is only to print (-l, -h), and so needs nothing.
+ */
+static inline bool tests_begin(int argc, char **argv, void (*end)(void))
+{
+	char text[32];
+	int i;
+
+	pagesize = sysconf(_SC_PAGESIZE);
+	bufsize = NPAGES * pagesize;
+	if (!read_text(THP_DIR "/hpage_pmd_size", text, sizeof(text)))
+		pmdsize = strtoul(text, NULL, 10);
+
+	for (i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "-l") || !strcmp(argv[i], "-h"))
+			return false;
+
+	if (geteuid()) {
+		ksft_print_header();
+		ksft_exit_skip("needs root: mounts, loop devices, /proc/sys/vm/stat_refresh\n");
+	}
+	tests_end = end;
+	atexit(end);
+	signal(SIGINT, end_and_die);
+	signal(SIGTERM, end_and_die);
+	return true;
+}
+
 /* ---- mm/gup_test.c ------------------------------------------------------ */
 
 #define GUP_TEST_PATH	"/sys/kernel/debug/gup_test"
 
-static int gup_open(char *why)
+static inline int gup_open(char *why)
 {
 	int fd = open(GUP_TEST_PATH, O_RDWR | O_CLOEXEC);
 
