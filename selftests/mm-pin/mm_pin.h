@@ -184,6 +184,16 @@ static struct pins pins_at_rest(void)
 		SKIP(return, "%s", vmstat_why);				\
 } while (0)
 
+#define EXPECT_PINNED_AND_RELEASED(before, npages) do {			\
+	struct pins _pins = pins_settled(before);			\
+									\
+	EXPECT_GE(_pins.acquired, (long)(npages))			\
+		TH_LOG("pins: %ld acquired", _pins.acquired);		\
+	EXPECT_EQ(_pins.acquired, _pins.released)			\
+		TH_LOG("pins: %ld acquired, %ld released",		\
+		       _pins.acquired, _pins.released);			\
+} while (0)
+
 /* ---- Files of /proc and /sys -------------------------------------------- */
 
 #define THP_DIR		"/sys/kernel/mm/transparent_hugepage"

@@ -38,16 +38,6 @@
 
 #define BIO_MAX_VECS		256	/* include/linux/bio.h */
 
-#define EXPECT_PINNED_AND_RELEASED(before, npages) do {			\
-	struct pins _pins = pins_settled(before);			\
-									\
-	EXPECT_GE(_pins.acquired, (long)(npages))			\
-		TH_LOG("pins: %ld acquired", _pins.acquired);		\
-	EXPECT_EQ(_pins.acquired, _pins.released)			\
-		TH_LOG("pins: %ld acquired, %ld released",		\
-		       _pins.acquired, _pins.released);			\
-} while (0)
-
 #define EXPECT_NO_PINS(before) do {					\
 	struct pins _pins = pins_settled(before);			\
 									\
